@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import BROKERS, REGISTER_BROKER, REGISTRATION_CHANGE, Broker, change_registration
@@ -48,13 +48,13 @@ class LatestRecords:
     def __init__(self) -> None:
         self._by_family: dict[str, KeyedAddresses] = {}
         self._filed = 0
-        self.filers: dict[bytes, Filer] = {}
+        self.filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> the filer of records that begin with them."""
         for kind in record_types().values():
             if kind.latest is not None:
                 addresses = self._by_family.setdefault(kind.latest.family, {})
                 for version, head in kind.heads():
-                    self.filers[head] = Filer(partial(_key_reader, kind.api_key, version), kind.latest, addresses)
+                    self.filers[head] = Filer(partial(_key_reader, kind.api_key, version), kind.latest, addresses).file
 
     def take(self, family: str | None = None) -> list[int]:
         """Remove the waiting records of one family, or of all, and return their addresses in log order."""
@@ -79,22 +79,13 @@ class LatestRecords:
         return sum(len(below) for waiting in self._by_family.values() for below in waiting.values()) > _MOST_KEYS
 
 
-class RecordFiler(Protocol):
-    """Takes undecoded records of one type and version."""
+RecordFiler = Callable[[Buffer, int, int, int, Delta], bool]
+"""Takes an undecoded record of one type and version, if its effect is known without decoding it:
 
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Take a record, if its effect is known without decoding it.
-
-        Args:
-            region: the bytes that the record is in.
-            start: the position in ``region`` at which its message begins, after the head of its value.
-            end: the position after its value.
-            address: the address of its value.
-            delta: the state after all records before it, except those that wait.
-
-        Returns:
-            Whether it was taken; else it must be decoded and replayed.
-        """
+(the bytes that the record is in, the position in them at which its message begins, after the head of its value, the
+position after its value, the address of its value, the state after all records before it except those that wait)
+-> whether it was taken; else it must be decoded and replayed.
+"""
 
 
 class Filer:
@@ -371,11 +362,15 @@ class NewTopics:
         :meth:`Replayer.release`: one-shots run without the collector of cycles.
         """
         creating, removing = _topic_key_readers()
-        filers: dict[bytes, RecordFiler] = {head: _TopicFiler(read, self) for head, read in creating.items()}
-        return filers | {head: _RemovalFiler(read, self) for head, read in removing.items()}
+        filers: dict[bytes, RecordFiler] = {head: partial(self._file_new, read) for head, read in creating.items()}
+        return filers | {head: partial(self._file_removal, read) for head, read in removing.items()}
 
-    def add(self, name: bytes, topic_id: bytes, address: int, delta: Delta) -> bool:
-        """Let a topic wait; return ``False`` if another one has its id or its name."""
+    def _file_new(self, read: KeyReader, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """Let the topic of a TopicRecord wait, unless another one has its id or its name; return whether it waits."""
+        parts = read(region, start, end)
+        if parts is None:
+            return False
+        name, topic_id, _ = parts
         if topic_id in self._waiting or name in self._names:
             return False
         if topic_id in delta.peek(TOPICS) or _text(name) in delta.peek(NAMES):
@@ -385,6 +380,11 @@ class NewTopics:
         self._names.add(name)
         self._filed[topic_id] = partitions
         return True
+
+    def _file_removal(self, read: KeyReader, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """Remove the topic of a RemoveTopicRecord, if it exists; return whether it did."""
+        parts = read(region, start, end)
+        return parts is not None and self.remove(parts[1], delta)
 
     def remove(self, topic_id: bytes, delta: Delta) -> bool:
         """Remove a topic together with its configs, whether it waits or not; return ``False`` if it does not exist."""
@@ -422,32 +422,6 @@ class NewTopics:
 def _text(name: bytes) -> str:
     """The text of a name as records have it: those that wait are so short that their length takes one byte."""
     return name[1:].decode("utf-8", "surrogateescape")
-
-
-class _TopicFiler:
-    """Takes TopicRecords."""
-
-    def __init__(self, read: KeyReader, topics: NewTopics) -> None:
-        self._read = read
-        self._topics = topics
-
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Let the topic wait, unless one with its id or name exists; return whether it waits."""
-        parts = self._read(region, start, end)
-        return parts is not None and self._topics.add(parts[0], parts[1], address, delta)
-
-
-class _RemovalFiler:
-    """Takes RemoveTopicRecords."""
-
-    def __init__(self, read: KeyReader, topics: NewTopics) -> None:
-        self._read = read
-        self._topics = topics
-
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """Remove the topic, if it exists; return whether it did."""
-        parts = self._read(region, start, end)
-        return parts is not None and self._topics.remove(parts[1], delta)
 
 
 @cache

@@ -169,7 +169,7 @@ class Replayer:
         """The first bytes of a value -> the filer that may take records which begin with them, without decoding."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
-            self._filers |= self._registrations.filers
+            self._filers |= {head: filer.file for head, filer in self._registrations.filers.items()}
         self._begin_log(start)
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots inside the log that the replay has passed and compared."""
@@ -294,7 +294,7 @@ class Replayer:
                 head = region[at : at + HEAD_SIZE]
                 filer = filers.get(head)
                 if filer is not None:
-                    if filer.file(region, at + HEAD_SIZE, end, first + at, self._delta):
+                    if filer(region, at + HEAD_SIZE, end, first + at, self._delta):
                         offset += 1
                         continue
                 elif head + region[at + 23 : end] in sound:
