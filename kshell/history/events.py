@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
@@ -108,22 +109,13 @@ def _note_missing_log(session: Session) -> None:
         session.remark(missing)
 
 
-class _ConfigChange(NamedTuple):
-    """One change of a config. The values are not redacted."""
-
-    offset: int
-    resource: Resource
-    name: str
-    before: str | None
-    after: str | None
-
-
 def config_change_rows(session: Session, image: Image, wanted: FieldNames) -> Iterator[Row]:
     """Yield one row per change of a config, oldest first. A secret that is set again counts as changed."""
     past = recorded_past(session, "config_changes")
     _note_missing_log(session)
     log, redact = past.history.log, session.redaction.config
-    changes: list[_ConfigChange] = []
+    changes: list[tuple[int, Resource, str, str | None, str | None]] = []
+    """(offset, resource, name, value before and after), not redacted."""
     for (resource, name), states in states_of(past, "configs"):
         before: str | None = None
         is_secret = config_is_secret(resource[0], name)
@@ -131,9 +123,9 @@ def config_change_rows(session: Session, image: Image, wanted: FieldNames) -> It
             after: str | None = None if entry is None else entry.value
             is_set_again = is_secret and before is not None and after is not None
             if offset >= log.start and (after != before or is_set_again):
-                changes.append(_ConfigChange(offset, resource, name, before, after))
+                changes.append((offset, resource, name, before, after))
             before = after
-    for offset, (kind, resource_name), name, before, after in sorted(changes, key=lambda change: change.offset):
+    for offset, (kind, resource_name), name, before, after in sorted(changes, key=itemgetter(0)):
         yield {
             "offset": offset,
             "epoch": log.place(offset).epoch,
