@@ -237,38 +237,30 @@ class Registrations:
         self.waiting.clear()
 
 
-class _Parts(NamedTuple):
-    """Positions in a RegisterBrokerRecord's message; ``rest`` begins after the epoch."""
-
-    incarnation: int
-    epoch: int
-    rest: int
-
-
 class RegistrationFiler:
     """Takes RegisterBrokerRecords of one version."""
 
     def __init__(self, registrations: Registrations, version: int) -> None:
         self._registrations = registrations
         self._head = bytes((version,))
-        start = _ID + (version >= _WITH_MIGRATION)
-        self._parts = _Parts(start, start + _INCARNATION, start + _INCARNATION + _EPOCH)
+        # Positions in the message; the rest begins after the epoch.
+        self._incarnation = _ID + (version >= _WITH_MIGRATION)
+        self._epoch = self._incarnation + _INCARNATION
+        self._rest = self._epoch + _EPOCH
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Take the record if a registration of the same essence was decoded before; return whether it was taken."""
-        parts = self._parts
         template = self._registrations.registered.get(self._essence(region, start, end))
         if template is None:
             return False
-        incarnation = region[start + parts.incarnation : start + parts.epoch]
-        epoch = region[start + parts.epoch : start + parts.rest]
+        incarnation = region[start + self._incarnation : start + self._epoch]
+        epoch = region[start + self._epoch : start + self._rest]
         self._registrations.waiting[region[start : start + _ID]] = _Waiting(template, epoch, incarnation, address)
         return True
 
     def _essence(self, region: Buffer, start: int, end: int) -> bytes:
         """Return a registration's version and message without the broker's id, incarnation and epoch."""
-        parts = self._parts
-        return self._head + region[start + _ID : start + parts.incarnation] + region[start + parts.rest : end]
+        return self._head + region[start + _ID : start + self._incarnation] + region[start + self._rest : end]
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
         """Cache the broker that a record which was just replayed resulted in."""
