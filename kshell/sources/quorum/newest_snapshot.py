@@ -5,7 +5,7 @@ An observer keeps the snapshot that it began with. Servers later write newer one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kshell.client.codes import failure
 from kshell.client.leader import FetchPosition, SnapshotId, fetch, find_leader
@@ -23,15 +23,12 @@ only if the log before it is deleted.
 """
 
 
-class Newest(NamedTuple):
-    """The snapshot that the leader named, if any. ``is_known``: whether ``None`` means that there is no snapshot."""
+def _newest_snapshot(source: QuorumSource) -> tuple[SnapshotId | None, bool]:
+    """Ask the leader once for its newest snapshot. Raises NodeError.
 
-    snapshot: SnapshotId | None
-    is_known: bool
-
-
-def newest_snapshot(source: QuorumSource) -> Newest:
-    """Ask the leader once for its newest snapshot. Raises NodeError."""
+    Returns:
+        The snapshot, if any, and whether ``None`` means that there is none.
+    """
     nodes, leader = source.nodes, source.observer.leader
     if leader is None:  # an election goes on
         leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)
@@ -39,19 +36,19 @@ def newest_snapshot(source: QuorumSource) -> Newest:
     answer = fetch(connection, FetchPosition(leader.epoch), nodes.cluster_id, max_bytes=1)
     if answer.quorum.error:
         raise failure(connection.node, answer.quorum.error, FETCH.name)
-    return Newest(answer.snapshot, answer.snapshot is not None or answer.version >= _NAMES_IT)
+    return answer.snapshot, answer.snapshot is not None or answer.version >= _NAMES_IT
 
 
 def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
     """The age of the newest snapshot, compared with the fetched log; ``None`` if it is not known. Raises NodeError."""
-    newest = newest_snapshot(source)
+    newest, is_known = _newest_snapshot(source)
     segments = loaded.listing.segments
-    if not newest.is_known or not segments or not segments[0].data:
+    if not is_known or not segments or not segments[0].data:
         return None
     first = read_header(segments[0].data, 0).base_timestamp
     size = sum(segment.size for segment in segments)
-    taken = None if newest.snapshot is None else _taken(source, loaded, newest.snapshot.end_offset)
-    if newest.snapshot is not None and taken is None:
+    taken = None if newest is None else _taken(source, loaded, newest.end_offset)
+    if newest is not None and taken is None:
         return None
     return SnapshotAge(taken, first, loaded.last_timestamp, size, is_running=True)
 
