@@ -287,20 +287,16 @@ class UnreadCopy(NamedTuple):
         return f"{why} ({self.error.hint})" if self.error.hint else why
 
 
-class OpenedCopies(NamedTuple):
-    """The copies that can be read, and those that cannot, in the order in which they were named."""
-
-    copies: list[Copy]
-    unread: list[UnreadCopy]
-
-
-def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
+def open_copies(paths: Sequence[str], least: int = 1) -> tuple[list[Copy], list[UnreadCopy]]:
     """Open the copies that can be read: one that cannot must not prevent reading the others.
+
+    Returns:
+        The copies that can be read, and those that cannot, in the order in which they were named.
 
     Raises:
         SourceError: fewer than ``least`` can be read; the error of the first that cannot.
     """
-    opened = OpenedCopies([], [])
+    copies, unread = list[Copy](), list[UnreadCopy]()
     for path in paths:
         try:
             copy = Copy(local_path(path))
@@ -308,12 +304,12 @@ def open_copies(paths: Sequence[str], least: int = 1) -> OpenedCopies:
                 if not is_remote(segment.path):  # found now: all logs are read at the same time, and all would end
                     with contextlib.suppress(FileNotFoundError):  # a running server deletes segments
                         os.close(open_read(segment.path))
-            opened.copies.append(copy)
+            copies.append(copy)
         except SourceError as error:
-            opened.unread.append(UnreadCopy(path, error))
-    if opened.unread and len(opened.copies) < least:
-        raise opened.unread[0].error
-    return opened
+            unread.append(UnreadCopy(path, error))
+    if unread and len(copies) < least:
+        raise unread[0].error
+    return copies, unread
 
 
 def twins(copies: Sequence[Copy]) -> Iterator[str]:
