@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter, lt
 from typing import TYPE_CHECKING, NamedTuple
@@ -253,18 +253,17 @@ class Topic:
         """Return (number, value) of the partitions in the runs, sorted by number; equal values are one object.
         ``None`` if a record cannot be decoded, has a wrong offset, or repeats a partition: read them one by one then.
         """
-        numbers: list[int] = []
-        values: list[Partition | Undecoded] = []
+        scan: Scan = []
+        are_sorted = True
         for run in self._runs:
             read = _READER.partitions(run.buf, run.start, run.end)
             if read is None:
                 return None
-            numbers += read[0]
-            values += read[1]
-        scan = list(zip(numbers, values, strict=True))
-        if not _is_rising(numbers):
+            are_sorted = not scan and _is_rising(read[0])
+            scan += zip(*read, strict=True)
+        if not are_sorted:
             scan.sort(key=itemgetter(0))
-            if not _is_rising([number for number, _ in scan]):
+            if not _is_rising(tuple([number for number, _ in scan])):
                 return None
         return scan
 
@@ -308,7 +307,7 @@ class Topic:
             if read is None:
                 return sorted((self._framed or self._frame()).keys() | self._changed.keys())
             numbers += read
-        return numbers if not self._changed and _is_rising(numbers) else sorted({*numbers, *self._changed})
+        return sorted({*numbers, *self._changed})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):
@@ -318,7 +317,9 @@ class Topic:
     __hash__ = None  # type: ignore[assignment]  # compared by content, never a key
 
 
-def _is_rising(numbers: list[int]) -> bool:
+@lru_cache(1 << 8)
+def _is_rising(numbers: tuple[int, ...]) -> bool:
+    """Cached, because most topics have the same few numbers of partitions."""
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 

@@ -158,6 +158,8 @@ _GROUP = 64
 """Consecutive numbers whose varints are kept together; in such a group all varints have the same length."""
 _MOST_GROUPS = 1 << 14
 """Groups that are remembered: enough for the offset deltas of the largest batch."""
+_MOST_NUMBERS = 1 << 8
+"""Topics whose partition numbers are remembered."""
 _MOST_LENGTHS = 64
 """Lengths of values that are noted; a reader that meets more of them begins anew."""
 _PATIENCE = 128
@@ -262,7 +264,7 @@ class RunReader(Generic[T]):
         # Where a record has another form, the rest of the run is one match, without a number.
         if not numbers[-1] or not _count_up(deltas):
             return None
-        return struct.unpack(f">{len(numbers)}i", b"".join(numbers)), found, states
+        return _numbers(b"".join(numbers)), found, states
 
     def _learn(self, buf: Buffer, start: int, end: int) -> bool:
         """Note the lengths of a run's values, and compile them if it is time. Return whether there is a new pattern."""
@@ -307,8 +309,16 @@ def _compiled(head: bytes, lengths: list[int]) -> re.Pattern[bytes]:
 def _count_up(deltas: tuple[bytes, ...]) -> bool:
     """Whether varints of offset deltas are those of consecutive numbers from some number on that is not negative."""
     first, _ = read_varint(deltas[0], 0)
-    groups = range(first // _GROUP, (first + len(deltas)) // _GROUP + 1)
-    return first >= 0 and b"".join(map(_varints, groups)).startswith(b"".join(deltas), first % _GROUP * len(deltas[0]))
+    group, place = divmod(first, _GROUP)
+    last = (first + len(deltas) - 1) // _GROUP
+    expected = _varints(group) if group == last else b"".join(map(_varints, range(group, last + 1)))
+    return first >= 0 and expected.startswith(b"".join(deltas), place * len(deltas[0]))
+
+
+@lru_cache(_MOST_NUMBERS)
+def _numbers(joined: bytes) -> tuple[int, ...]:
+    """Return partition numbers that are back to back; cached, because most topics have the same few."""
+    return struct.unpack(f">{len(joined) // 4}i", joined)
 
 
 @lru_cache(_MOST_GROUPS)
