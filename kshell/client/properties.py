@@ -62,13 +62,19 @@ def hides_locals(function: Callable[_P, _R]) -> Callable[_P, _R]:
 _LARGEST = 4 << 20
 """Bytes of the largest properties file that is read; it may contain certificates."""
 _TERMINATOR = re.compile(r"\r\n|\r|\n")
+_SPACE = "".join(map(chr, range(0x21)))
+"""What Java's ``String.trim`` removes; not what only Unicode calls space, such as U+00A0, which may end a password."""
+_COMMAND_LINE = "-X"
+"""The place of a property that the command line sets."""
+_NAME = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)+")
+"""A name as Kafka's are, with dots: neither base64, nor a token (JWT), nor most passwords are one."""
 
 
 class Properties(dict[str, str]):
     """Client properties: key -> value, as text. ``places`` is key -> where it was set: file and line, or ``-X``.
 
-    The ``repr`` shows keys only. The methods return a value as the type that is asked for; they raise UsageError for a
-    wrong value, with the place and the key and never the value.
+    The ``repr`` shows keys only, without those that may be part of a secret. The methods return a value as the type
+    that is asked for; they raise UsageError for a wrong value, with the place and the key and never the value.
     """
 
     def __init__(self, values: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None) -> None:
@@ -76,7 +82,16 @@ class Properties(dict[str, str]):
         self.places: dict[str, str] = dict(places or {})
 
     def __repr__(self) -> str:
-        return f"Properties({', '.join(self)})"
+        return f"Properties({', '.join(key for key in self if not self.may_hold_secret(key))})"
+
+    def may_hold_secret(self, key: str) -> bool:
+        """Whether the text of a key may itself be part of a secret, unless the key is known.
+
+        In a file, a value that goes on in the next line without a backslash before it, such as a PEM key, leaves each
+        of its lines as a key.
+        """
+        from_file = self.places.get(key, _COMMAND_LINE) != _COMMAND_LINE
+        return from_file and not (self[key] and _NAME.fullmatch(key))
 
     def fault(self, key: str, reason: str, *, hint: str | None = None) -> UsageError:
         """Return an error about a key: ``client.properties: line 3: ssl.keystore.location: …``."""
@@ -86,7 +101,7 @@ class Properties(dict[str, str]):
     def text(self, key: str) -> str | None:
         """Return a value without surrounding space, as Kafka's ConfigDef reads strings; ``None`` if it is not set."""
         value = self.get(key)
-        return None if value is None else value.strip()
+        return None if value is None else value.strip(_SPACE)
 
     def filled(self, key: str) -> str | None:
         """Return a value as :meth:`text` does, but ``None`` if it is empty."""
@@ -133,7 +148,7 @@ def read(path: str | None, above: Iterable[str] = ()) -> Properties:
         if not equals or not key:
             # A text without "=" may be a password whose key was forgotten, so the message does not repeat it.
             raise UsageError("-X: what follows is not key=value", hint="kshell -X security.protocol=SSL …")
-        properties[key], properties.places[key] = value, "-X"
+        properties[key], properties.places[key] = value, _COMMAND_LINE
     if properties.filled("config.providers"):
         return resolve(properties)
     return properties

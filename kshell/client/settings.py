@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     def of(cls, properties: Mapping[str, str]) -> Settings:
         """Read client properties. Raises UsageError, which names the key and, if known, the file and line."""
         source = properties if isinstance(properties, Properties) else Properties(properties)
-        warnings = [_unknown(source, key) for key in source if not is_known(key)]
+        warnings = _unknown(source)
         protocol = (source.filled("security.protocol") or PLAINTEXT).upper()
         if protocol not in _PROTOCOLS:
             raise source.fault("security.protocol", "is not one that Kafka has", hint=f"one of {', '.join(_PROTOCOLS)}")
@@ -105,9 +105,26 @@ def source_of(settings: Settings) -> tuple[str, str] | None:
     return ("bootstrap_servers", servers) if servers else None
 
 
-def _unknown(properties: Properties, key: str) -> str:
-    place = properties.places.get(key)
-    return f"{place}: {key} is not a client property that is known" if place else f"{key}: not a known client property"
+def _unknown(properties: Properties) -> list[str]:
+    """Return the warnings about unknown keys: one for each that may be shown, and one for all others."""
+    warnings, hidden = list[str](), list[str]()
+    for key in properties:
+        place = properties.places.get(key)
+        if is_known(key):
+            continue
+        if place and properties.may_hold_secret(key):
+            hidden.append(place)
+        elif place:
+            warnings.append(f"{place}: {key} is not a client property that is known")
+        else:
+            warnings.append(f"{key}: not a known client property")
+    if hidden:
+        more = f" and {len(hidden) - 1} more" if hidden[1:] else ""
+        warnings.append(
+            f"{hidden[0]}{more}: not a client property that is known; the text is not shown, for it may be a secret"
+            " (where a value goes on in the next line, its line has to end with a backslash)"
+        )
+    return warnings
 
 
 def _tls(properties: Properties, warnings: list[str]) -> Tls:

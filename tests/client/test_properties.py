@@ -89,6 +89,12 @@ class TestRead:
     def test_repr_has_keys_only(self) -> None:
         assert repr(Properties({"ssl.key.password": "hunter2"})) == "Properties(ssl.key.password)"
 
+    def test_space_around_a_password_is_what_java_calls_space(self) -> None:
+        """``String.trim``: all up to U+0020, and no space of Unicode beyond."""
+        secret = Properties({"ssl.key.password": "\x00 \t\x1fhunter2\xa0\u3000\n "}).secret("ssl.key.password")
+        assert secret is not None
+        assert secret.value == "hunter2\xa0\u3000"
+
     def test_milliseconds_and_switches(self) -> None:
         given = Properties({"a": " 1500 ", "b": "-1", "c": "TRUE", "d": "1"}, {"b": "f: line 2"})
         assert given.seconds("a", 0) == 1.5

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, strategies
 
 from kshell.client.address import addresses
-from kshell.client.properties import Properties
+from kshell.client.properties import Properties, read
 from kshell.client.settings import KEYS, OWN, Settings, is_known, source_of
 from kshell.errors import UsageError
 from tests.kafka import comparison, jars
@@ -163,6 +165,21 @@ class TestWarnings:
     def test_unknown_keys_with_their_place_and_without_values(self) -> None:
         given = Properties({"sasl.jaas.confg": "hunter2", "group.id": "x"}, {"sasl.jaas.confg": "c: line 3"})
         assert Settings.of(given).warnings == ["c: line 3: sasl.jaas.confg is not a client property that is known"]
+
+    def test_lines_of_a_key_that_is_not_continued_are_not_shown(self, tmp_path: Path) -> None:
+        """Without backslashes, each line of a PEM key is a key of its own; so is a password below its key."""
+        path = tmp_path / "client.properties"
+        pem = (
+            "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEG\nhRANCAAQ/+8aB2c9dEf==\n-----END PRIVATE KEY-----\n"
+        )
+        path.write_text(f"my.key=1\nssl.keystore.key={pem}my.password=\nhunter2\nacks=all\n")
+        properties = read(str(path))
+        assert Settings.of(properties).warnings == [
+            f"{path}: line 1: my.key is not a client property that is known",
+            f"{path}: line 3 and 4 more: not a client property that is known; the text is not shown, for it may be a"
+            " secret (where a value goes on in the next line, its line has to end with a backslash)",
+        ]
+        assert repr(properties) == "Properties(my.key, ssl.keystore.key)"
 
     def test_no_hostname_check_is_loud(self) -> None:
         made = Settings.of({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""})
