@@ -254,6 +254,10 @@ class ProtocolError(NodeError):
     """An answer that violates Kafka's protocol: cut short, too large, for another request, or not decodable."""
 
 
+class NotKafkaError(ProtocolError, ConnectError):
+    """What listens at an address answers ApiVersions as no Kafka node does; other addresses may still be tried."""
+
+
 class DataError(KshellError):
     """The data is corrupt or incomplete."""
 

@@ -39,6 +39,8 @@ MAX_FRAME = 64 << 20
 _TLS_ALERT = b"\x15\x03"
 _HTTP = b"HTTP"
 _SSH = b"SSH-"
+NOT_KAFKA = "is it a Kafka listener, and is security.protocol that of the listener?"
+"""The hint for an answer that is not of Kafka's protocol."""
 
 
 class Transport(Protocol):
@@ -249,7 +251,7 @@ def _not_kafka(head: bytes) -> str | None:
 def _hint(head: bytes) -> str:
     if head.startswith(_TLS_ALERT):
         return "set security.protocol=SSL or SASL_SSL (--config FILE, or -X security.protocol=SSL)"
-    return "is it a Kafka listener, and is security.protocol that of the listener?"
+    return NOT_KAFKA
 
 
 # --- versions of APIs (KIP-35, KIP-584) -------------------------------------------------------------------------------

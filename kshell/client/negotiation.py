@@ -11,13 +11,15 @@ from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING
 
 from kshell.client.address import name_of
-from kshell.client.connection import Connection, NodeVersions, Range, SocketTransport, versions_of
+from kshell.client.connection import NOT_KAFKA, Connection, NodeVersions, Range, SocketTransport, versions_of
 from kshell.client.properties import hides_locals
 from kshell.client.sasl.mechanisms import mechanism
 from kshell.errors import (
     AuthenticationError,
     ConnectError,
     HostNotAllowedError,
+    NotKafkaError,
+    ProtocolError,
     ServerError,
     TlsError,
     UnsupportedVersionError,
@@ -81,6 +83,11 @@ def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Co
             return connection
         except TlsError:
             raise
+        except ProtocolError as error:
+            connection.close()
+            if API_VERSIONS.key in dialect_apis(settings.dialects):
+                raise
+            raise NotKafkaError(error.node, error.reason, api=error.api, hint=error.hint or NOT_KAFKA) from None
         except ConnectError:
             # A peer that does not know the version closes the connection without a response: try the next version.
             if time.monotonic() > deadline:

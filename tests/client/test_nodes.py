@@ -16,6 +16,7 @@ from kshell.errors import (
     ConnectError,
     DeadlineError,
     NodeError,
+    ProtocolError,
     SourceTimeoutError,
     TlsError,
     WrongEndpointError,
@@ -95,6 +96,31 @@ def test_a_node_that_hangs_up_during_the_handshake_is_skipped(quorum: Quorum, no
 def test_a_node_that_is_slow_is_skipped(quorum: Quorum, nodes: Nodes) -> None:
     quorum.controllers[0].on("ApiVersions", faults.slow(5))
     assert nodes.any().node == quorum.controllers[1].address
+
+
+NOT_KAFKA = [
+    faults.raw(b"HTTP/1.1 503 Service Unavailable\r\n\r\n"),
+    faults.raw(b"\x15\x03\x03\x00\x02\x02\x50"),
+    faults.raw(b"220 mail.example ESMTP\r\n"),
+    faults.raw(bytes(4000)),
+    faults.wrong_correlation,
+    faults.frame(b"\xff" * 40),
+]
+"""What a web server, a TLS listener, a mail server, … answer to ApiVersions."""
+
+
+@pytest.mark.parametrize("fault", NOT_KAFKA)
+def test_what_is_no_kafka_listener_is_skipped(quorum: Quorum, nodes: Nodes, fault: faults.Fault) -> None:
+    """It has the address of a node that is away, or is a proxy in front of one: the other nodes answer."""
+    quorum.controllers[0].on("ApiVersions", fault)
+    assert nodes.any().node == quorum.controllers[1].address
+    assert [connection.node for connection in nodes.reachable()] == [quorum.controllers[1].address]
+    quorum.controllers[1].stop()
+    with pytest.raises(ProtocolError) as caught:
+        nodes.at(nodes.bootstrap[0])
+    assert "security.protocol" in str(caught.value.hint)
+    tried = [asked.connection for asked in quorum.asked_for("ApiVersions") if asked.node_id == 1]
+    assert tried == [1, 2, 3]  # no lower version of ApiVersions is tried
 
 
 @pytest.mark.parametrize("code", [42, 8, -1, 4711])

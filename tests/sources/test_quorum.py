@@ -506,6 +506,20 @@ def test_a_quorum_that_is_down_is_a_typed_error(quorum: Quorum) -> None:
     assert names(within(source)) == ["topic-1"]
 
 
+def test_a_port_that_is_not_kafkas_any_more_ends_nothing(quorum: Quorum) -> None:
+    """The leader is gone, and a proxy answers at its address: the next leader is followed."""
+    source = source_of(quorum)
+    source.load()
+    quorum.append(topic(1))
+    quorum.node(1).stop()
+    quorum.node(1).on("ApiVersions", faults.raw(b"HTTP/1.1 503 Service Unavailable\r\n\r\n"))
+    quorum.node(1).start()
+    quorum.elect(2)
+    quorum.append(topic(2))
+    assert names(within(source)) == ["topic-1", "topic-2"]
+    assert describe_quorum(source.nodes)["leaderId"] == 2
+
+
 def test_a_snapshot_that_is_never_there_is_a_typed_error(quorum: Quorum) -> None:
     fill(quorum)
     quorum.snapshot([])
