@@ -389,14 +389,27 @@ class TestMoves:
         assert row["commands"] == [] and row["nextStep"].startswith("the partition needs a leader first")
 
 
-@pytest.mark.parametrize(("registered", "spare"), [((11, 12, 14), 13), ((11, 12, 13, 14), 14), ((), 14)])
-def test_the_voter_that_is_away_is_the_one_to_spare(registered: tuple[int, ...], spare: int) -> None:
+@pytest.mark.parametrize(
+    ("registered", "behind", "spare"),
+    [
+        ((11, 12, 14), None, 13), ((11, 12, 13, 14), None, 14), ((), None, 14), ((11, 12, 13, 14), 12, 12),
+        ((), 13, 13), ((11, 12, 13, 14), 11, 14),
+    ],
+)  # fmt: skip
+def test_the_voter_that_is_away_is_the_one_to_spare(
+    registered: tuple[int, ...], behind: int | None, spare: int
+) -> None:
     """To remove another one would leave three voters of which one is away. Before 3.7 none registers."""
+    voters = [
+        {"id": voter, "lag": 0, "lastFetchTimestamp": 60_000, "lastCaughtUpTimestamp": 1 if voter == behind else 60_000}
+        for voter in (11, 12, 13, 14)
+    ]
     state: Any = SimpleNamespace(
         voters=(11, 12, 13, 14),
         features=SimpleNamespace(leader_id=11),
         image={"controllers": dict.fromkeys(registered)},
         voter_directories={},
+        quorum={"leaderId": 11, "voters": voters},
     )
     find = next(one for one in checks() if one.name == "evenVoters").of_state
     assert find is not None
@@ -745,6 +758,27 @@ class TestLive:
 
         row = self.live(spoil)["voterBehind"][0]
         assert (row["path"], row["evidence"]) == ("/quorum/voters/2", "leader 1 has not heard of it")
+
+    def test_a_voter_that_came_back_with_another_disk(self) -> None:
+        """It runs, as an observer: to start it, as is said of one that is away, changes nothing."""
+        old, new = "z0UvZHnETvujmsxcX7k2cQ", "xQKy5uBkXeey-tlk8q1Znw"
+
+        def spoil(found: dict[str, Any]) -> None:
+            replaced = found["currentVoters"][1]
+            found["observers"].append(replaced | {"replicaDirectoryId": Uuid.parse(new)})
+            replaced |= {"replicaDirectoryId": Uuid.parse(old)}
+            replaced["lastCaughtUpTimestamp"] -= 60_000
+
+        (row,) = self.live(spoil)["voterBehind"]
+        assert row["path"] == "/quorum/voters/2"
+        assert row["evidence"] == (
+            f"lag 0, last caught up 60 s ago; it follows with the directory {new}, which is no voter"
+        )
+        assert row["nextStep"].startswith(
+            "if its disk was replaced, make the new directory the voter: kafka-metadata-quorum.sh"
+        )
+        (command,) = row["commands"]
+        assert command.endswith(f" remove-controller --controller-id 2 --controller-directory-id {old}")
 
     def test_a_broker_that_starts_is_not_stale(self) -> None:
         """It registers fenced, and has no replicas yet; a minute later something is wrong with it."""

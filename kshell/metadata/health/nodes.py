@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kshell.metadata.feature_levels import (
     CONTROLLERS_REGISTER,
@@ -26,6 +27,9 @@ from kshell.metadata.health.check import (
 )
 from kshell.metadata.next_steps import Cure
 from kshell.wording import ids
+
+if TYPE_CHECKING:
+    from kshell.json_text import JsonObject
 
 BEHIND_AFTER = 10_000
 """Milliseconds since a replica last caught up, after which it is behind; followers fetch twice a second."""
@@ -52,6 +56,11 @@ _DYNAMIC = {KRAFT_VERSION: 1}
 _REMOVE_VOTER = (
     "kafka-metadata-quorum.sh remove-controller --controller-id {id} --controller-directory-id {directory}"
     " --bootstrap-controller"
+)
+_REPLACED = Cure(
+    "if its disk was replaced, make the new directory the voter: {0}, then kafka-metadata-quorum.sh add-controller with"
+    " the controller's own properties",
+    (_REMOVE_VOTER,),
 )
 _UNREGISTER_CONTROLLER = "kafka-cluster.sh unregister-controller --id {id} --bootstrap-controller"
 _FINALIZE = "kafka-features.sh upgrade --feature {feature}={level}"
@@ -153,7 +162,9 @@ def stale_controller(state: CheckedState) -> Iterator[Observation]:
     """A registered controller is no voter, and is not known to fetch: one that fetches may become a voter."""
     if not state.voters:
         return
-    for number in sorted(set(state.image["controllers"]) - set(state.voters) - _following(state)):
+    for number in sorted(
+        set(state.image["controllers"]) - set(state.voters) - {node["id"] for node in _followers(state)}
+    ):
         yield Observation(
             f"/image/cluster/controllers/{number}",
             f"controller {number} is registered and no voter",
@@ -191,23 +202,24 @@ def even_voters(state: CheckedState) -> Iterator[Observation]:
         bears = (number - 1) // 2
         # Not the leader, if it is known: that would cost an election. One that is away costs least.
         candidates = [voter for voter in state.voters if voter != state.features.leader_id]
-        registered = state.image["controllers"]
-        spare = max(candidates, key=lambda voter: (bool(registered) and voter not in registered, voter))
+        registered, behind = state.image["controllers"], {voter for voter, _ in _behind(state, "voters")}
+        away = {voter for voter in candidates if (registered and voter not in registered) or voter in behind}
+        spare = max(candidates, key=lambda voter: (voter in away, voter))
         evidence = f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost"
         yield Observation("/quorum/voters", evidence, _voter(state, spare))
 
 
-def _following(state: CheckedState) -> set[int]:
+def _followers(state: CheckedState) -> list[JsonObject]:
     """Return the observers that still fetch: the leader lists an observer for five minutes after its last fetch."""
     if state.quorum is None:
-        return set()
+        return []
     leader = next((voter for voter in state.quorum["voters"] if voter["id"] == state.quorum["leaderId"]), None)
     now = (leader["lastFetchTimestamp"] if leader else None) or 0
-    return {
-        observer["id"]
+    return [
+        observer
         for observer in state.quorum["observers"] or ()
         if now - (observer["lastFetchTimestamp"] or now) < STARTS_WITHIN
-    }
+    ]
 
 
 def _voter(state: CheckedState, number: int) -> dict[str, object]:
@@ -241,18 +253,29 @@ def no_leader(state: CheckedState) -> Iterator[Observation]:
     ),
 )
 def voter_behind(state: CheckedState) -> Iterator[Observation]:
-    """A voter is behind the leader: by the leader's clock where it reports times, else by offsets."""
-    yield from _behind(state, "voters")
+    """A voter is behind the leader: by the leader's clock where it reports times, else by offsets.
+
+    A controller that came back with another disk follows as an observer, and the voter with its old directory stays.
+    """
+    following = {observer["id"]: observer["directoryId"] for observer in _followers(state)}
+    for voter, evidence in _behind(state, "voters"):
+        path, values, directory = f"/quorum/voters/{voter}", _voter(state, voter), following.get(voter)
+        if directory and state.voter_directories.get(voter, directory) != directory:
+            more = f"it follows with the directory {directory}, which is no voter"
+            yield Observation(path, f"{evidence}; {more}", values, _REPLACED.fill(state.tools, values))
+        else:
+            yield Observation(path, evidence, values)
 
 
 @check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
 def observer_behind(state: CheckedState) -> Iterator[Observation]:
     """A broker, or a controller that is no voter, is behind. The leader lists a stopped one for some minutes."""
-    yield from _behind(state, "observers")
+    for observer, evidence in _behind(state, "observers"):
+        yield Observation(f"/quorum/observers/{observer}", evidence, _voter(state, observer))
 
 
-def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
-    """Find the replicas that are behind the leader; ``role`` is ``voters`` or ``observers``."""
+def _behind(state: CheckedState, role: str) -> Iterator[tuple[int, str]]:
+    """Find the replicas that are behind the leader: (id, evidence); ``role`` is ``voters`` or ``observers``."""
     quorum = state.quorum
     if quorum is None or quorum[role] is None:
         return
@@ -266,7 +289,7 @@ def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
         if (late is not None and late > BEHIND_AFTER) or (late is None and (lag is None or lag > BEHIND_BY)):
             since = "" if late is None else f", last caught up {late / 1000:.0f} s ago"
             evidence = f"leader {quorum['leaderId']} has not heard of it" if lag is None else f"lag {lag}{since}"
-            yield Observation(f"/quorum/{role}/{node['id']}", evidence, _voter(state, node["id"]))
+            yield node["id"], evidence
 
 
 # --- features --------------------------------------------------------------------------------------------------------
