@@ -56,9 +56,8 @@ def run(session: Session, args: MinIsrArguments) -> Result:
 
 def _cluster(session: Session, state: CheckedState) -> JsonObject:
     source = session.source
-    quorum_cluster_id = state.quorum["clusterId"] if state.quorum else None
-    listing, notes = session.loaded.listing, session.loaded.notes
-    cluster = quorum_cluster_id or cluster_id(listing, notes)
+    listing, notes, nodes = session.loaded.listing, session.loaded.notes, source.nodes
+    cluster = cluster_id(listing, notes) if nodes is None else nodes.cluster_id
     last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
     return {
         "clusterId": None if cluster == "unknown" else cluster,

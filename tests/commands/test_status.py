@@ -141,6 +141,15 @@ class TestLive:
             assert told["quorum"]["leaderEpoch"] == quorum.epoch
             assert any("CLUSTER:kafka-cluster" in remark for remark in session.remarks)
 
+    def test_brokers_tell_everybody_the_clusters_id(self) -> None:
+        """DescribeCluster at a broker needs no operation."""
+        with Quorum(controllers=1, brokers=1) as quorum:
+            quorum.on("DescribeQuorum", faults.error(31, whole=True))
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            told = sections(session, "status")
+            assert told["cluster"]["clusterId"] == quorum.cluster_id
+            assert told["quorum"]["leaderId"] is None
+
 
 def test_golden(tmp_path: Path) -> None:
     session = opened(write(tmp_path, offline()))
