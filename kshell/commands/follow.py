@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
-from kshell.errors import DataError
+from kshell.errors import DataError, NodeError
 from kshell.history.records import (
     COLUMNS,
     NO_OP,
@@ -97,11 +98,21 @@ class _Events:
         else:
             start = (session.until or 0) + 1 if start is None else start
             self._knows_what_is_before(start)
-        for file_batch in session.source.follow(start):
-            if file_batch is not None:
-                yield from self._batch(file_batch, since or Since(start or 0))
-            elif session.announce is not None:
-                session.announce()
+        end = start
+        try:
+            for file_batch in session.source.follow(start):
+                if file_batch is not None:
+                    yield from self._batch(file_batch, since or Since(start or 0))
+                    end = file_batch.batch.last_offset + 1
+                elif session.announce is not None:
+                    session.announce()
+        except NodeError as error:
+            if since is not None and end == start:
+                raise
+            ended = copy.copy(error)  # the source may raise it again
+            ended.hint = f"{error.hint}; " if error.hint else ""
+            ended.hint += f"`follow --since {end}` goes on after what was printed"
+            raise ended from None
 
     def _knows_what_is_before(self, start: int) -> None:
         """Load the state before ``start``, from which the paths of later records are derived.
@@ -159,10 +170,12 @@ COMMAND = Command(
     ),
     description=(
         "On a running quorum, prints every record once it is committed: once each, in the order of the log, through"
-        " elections and reconnects. Ctrl-C ends it; so does --timeout (exit code 3). On a directory it prints what a"
-        " server appends; records after the newest snapshot may not be committed yet, and a new leader may truncate"
-        " them. The rows are those of dump. Text leaves out NoOp records (controllers write two per second, and they"
-        " change nothing) unless --noop is given, and names the path that a record touches; other formats hold every"
+        " elections and reconnects. Ctrl-C ends it; so does --timeout (exit code 3). A quorum that has no leader, or"
+        " cannot be reached, for default.api.timeout.ms (a minute) ends it with exit code 3, too; the hint then names"
+        " the --since that goes on after what was printed. On a directory it prints what a server appends; records"
+        " after the newest snapshot may not be committed yet, and a new leader may truncate them. The rows are those of"
+        " dump. Text leaves out NoOp records (controllers write two per second, and they change nothing) unless --noop"
+        " is given, and names the path that a record touches; other formats hold every"
         " record."
     ),
 )

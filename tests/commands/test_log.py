@@ -12,9 +12,10 @@ import pytest
 
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
-from kshell.errors import DataError, NoSuchPathError, UsageError
+from kshell.errors import DataError, NodeError, NoSuchPathError, UsageError
 from kshell.metadata.delta import Touch
 from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.quorum.source import QuorumSource
 from kshell.tree.image import iso
 from kshell.tree.paths import paths
 from tests.builders import (
@@ -33,6 +34,7 @@ from tests.builders import (
     write_snapshot,
 )
 from tests.commands.shell import lines, opened, rows, run
+from tests.server import Quorum, settings
 
 NO_OP = "NO_OP_RECORD"
 
@@ -369,6 +371,25 @@ class TestReadable:
 
     def test_grep_finds_both_ways_of_saying_it(self, session: Session) -> None:
         assert offsets(session, "log --grep PREFIXED") == offsets(session, "log --grep '\"patternType\":4'") == [9]
+
+
+@pytest.mark.parametrize(("line", "printed"), [("follow", [3, 4]), ("follow --since 2", [2, 3, 4]), ("follow", [])])
+def test_where_to_go_on_when_the_quorum_is_away_for_too_long(line: str, printed: list[int]) -> None:
+    with Quorum(controllers=3) as quorum:
+        quorum.append(value("NO_OP"), value("NO_OP"))
+        session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings(default_api_timeout_ms="300"))))
+        assert session.loaded.log_end_offset == 3
+        result = run(session, line)
+        assert isinstance(result, Rows)
+        told = iter(result)
+        if printed:
+            quorum.append(value("NO_OP"), value("NO_OP"))
+        assert [next(told)["offset"] for _ in printed] == printed
+        for node in quorum.controllers:
+            node.stop()
+        with pytest.raises(NodeError) as raised:
+            next(told)
+    assert str(raised.value.hint).endswith(f"`follow --since {5 if printed else 3}` goes on after what was printed")
 
 
 def opened_with_secrets(session: Session) -> Session:
