@@ -780,6 +780,19 @@ class TestLive:
         (command,) = row["commands"]
         assert command.endswith(f" remove-controller --controller-id 2 --controller-directory-id {old}")
 
+    def test_a_voter_that_was_an_observer_is_not_behind(self) -> None:
+        """For five minutes the leader lists it as both, the observer with the last fetch before it became a voter."""
+
+        def spoil(found: dict[str, Any]) -> None:
+            voter = found["currentVoters"][1]
+            voter |= {"replicaDirectoryId": uuid(2)}
+            then = voter["lastFetchTimestamp"] - 60_000
+            old = {"lastFetchTimestamp": then, "lastCaughtUpTimestamp": then}
+            found["observers"] += [voter | old, voter | old | {"replicaDirectoryId": uuid(3)}]
+
+        (row,) = self.live(spoil)["observerBehind"]  # the one that is no voter
+        assert row["path"] == "/quorum/observers/2"
+
     def test_a_broker_that_starts_is_not_stale(self) -> None:
         """It registers fenced, and has no replicas yet; a minute later something is wrong with it."""
         with Quorum(controllers=3, brokers=1) as quorum:

@@ -281,8 +281,10 @@ def _behind(state: CheckedState, role: str) -> Iterator[tuple[int, str]]:
         return
     leader = next((voter for voter in quorum["voters"] if voter["id"] == quorum["leaderId"]), None)
     now = leader["lastFetchTimestamp"] if leader else None
+    # The leader goes on to list a new voter among the observers, with the last fetch before it became a voter.
+    new = {(voter["id"], voter["directoryId"]) for voter in quorum["voters"]} if role == "observers" else set()
     for node in sorted(quorum[role], key=lambda replica: replica["id"]):
-        if node is leader or node["id"] < 0:
+        if node is leader or node["id"] < 0 or (new and (node["id"], node["directoryId"]) in new):
             continue
         lag, caught = node["lag"], node["lastCaughtUpTimestamp"]
         late = now - caught if now is not None and caught is not None else None
