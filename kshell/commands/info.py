@@ -25,7 +25,14 @@ from kshell.protocol.verify import USUAL
 from kshell.sources.directory import describe
 from kshell.sources.directory.files import Listing, local_path
 from kshell.sources.directory.node_directories import inconsistencies, read_directory
-from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
+from kshell.sources.directory.sidecar_files import (
+    bootstrap_file,
+    cluster_id,
+    leader_epochs,
+    meta_properties,
+    node_id,
+    quorum_state,
+)
 from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, Types, survey_log, survey_snapshot
 from kshell.sources.source import Loaded
 from kshell.tree.image import epoch_ms, iso, provenance
@@ -251,7 +258,7 @@ def _source(session: Session, listing: Listing, notes: list[str]) -> JsonObject:
     return {
         "path": source.name if named else os.path.abspath(source.path),
         "kind": kind,
-        "clusterId": properties.get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None,
+        "clusterId": cluster_id(listing, notes),
         "nodeId": node_id(properties),
         "directoryId": properties.get("directory.id"),
         "bootstrapFile": bootstrap_file(listing) if not session.source.is_sample else None,

@@ -17,7 +17,7 @@ from kshell.engine.session import ago
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.sources.directory import describe
-from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
+from kshell.sources.directory.sidecar_files import cluster_id
 from kshell.tables.declaration import Field, columns
 
 if TYPE_CHECKING:
@@ -108,11 +108,9 @@ def _of_nodes(nodes: Nodes) -> JsonObject:
 def _of_log(session: Session) -> JsonObject:
     """The quorum as control records and the files next to the log describe it; lag and observers are not on disk."""
     loaded = session.loaded
-    state = quorum_state(loaded.listing, loaded.notes)
     facts = describe.quorum(loaded)
-    cluster = meta_properties(loaded.listing, loaded.notes).get("cluster.id") or state.get("clusterId") or None
     return {
-        "clusterId": None if cluster == "unknown" else cluster,
+        "clusterId": cluster_id(loaded.listing, loaded.notes),
         "leaderId": facts["leaderId"][1],
         "leaderEpoch": facts["leaderEpoch"][1],
         "highWatermark": None,

@@ -12,7 +12,7 @@ from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import new_directory, require_new_directory
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, STOP, Listing
-from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
+from kshell.sources.directory.sidecar_files import UNKNOWN, cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.directory.writer import MetadataWriter
 from kshell.sources.source import Loaded
@@ -84,7 +84,7 @@ def run(session: Session, args: SaveArguments) -> Result:
 
 def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing, cluster: str | None) -> None:
     writer.finish()
-    writer.properties(meta_properties(listing) or {"version": "1", "cluster.id": cluster or "unknown"})
+    writer.properties(meta_properties(listing) or {"version": "1", "cluster.id": cluster or UNKNOWN})
     if not session.source.is_sample:
         writer.bootstrap(listing)
 

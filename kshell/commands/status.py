@@ -60,7 +60,7 @@ def _cluster(session: Session, state: CheckedState) -> JsonObject:
     cluster = cluster_id(listing, notes) if nodes is None else nodes.cluster_id
     last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
     return {
-        "clusterId": None if cluster == "unknown" else cluster,
+        "clusterId": cluster,
         "source": source.name or source.path,
         "kind": source.kind,
         "offset": last["offset"],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell import own_files
 from kshell.errors import UsageError, did_you_mean
-from kshell.sources.directory.sidecar_files import meta_properties
+from kshell.sources.directory.sidecar_files import UNKNOWN, meta_properties
 from kshell.sources.source import Source
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Marks:
     def of(cls, source: Source, environment: Mapping[str, str]) -> Marks:
         """The marks of a source. Raises SourceError for a source without a log."""
         listing = source.listing()
-        cluster_id = meta_properties(listing).get("cluster.id", "unknown")
-        identity = os.path.realpath(source.path) if cluster_id == "unknown" else f"cluster:{cluster_id}"
-        return cls(file_path(environment), identity if source.path or cluster_id != "unknown" else source.name)
+        cluster_id = meta_properties(listing).get("cluster.id", UNKNOWN)
+        identity = os.path.realpath(source.path) if cluster_id == UNKNOWN else f"cluster:{cluster_id}"
+        return cls(file_path(environment), identity if source.path or cluster_id != UNKNOWN else source.name)
 
     def all(self) -> list[Mark]:
         """All marks, sorted by name. Raises UsageError for a file that kshell did not write."""

@@ -74,13 +74,13 @@ def test_another_cluster_than_the_one_that_is_meant(cluster: Cluster) -> None:
 
 
 def test_the_cluster_id(cluster: Cluster) -> None:
-    """Below 3.7 no controller tells it: it is what the operator gives, confirmed by Fetch, else unknown."""
+    """Below 3.7 no controller tells it: it is what the operator gives, confirmed by Fetch, else null."""
     source = ("-q", cluster.bootstrap_controllers)
     told = json.loads("".join(oneshot.lines(source, "info", "-o", "json")))
     with_id = (*source, "-X", f"cluster.id={cluster.cluster_id}")
     given = json.loads("".join(oneshot.lines(with_id, "info", "-o", "json")))
     assert given["source"]["clusterId"] == cluster.cluster_id
-    assert told["source"]["clusterId"] == ("unknown" if cluster.version < "3.7" else cluster.cluster_id)
+    assert told["source"]["clusterId"] == (None if cluster.version < "3.7" else cluster.cluster_id)
 
 
 def test_the_whole_log_and_any_moment_of_it(cluster: Cluster, tmp_path: Path) -> None:

@@ -173,6 +173,10 @@ def _properties(text: str) -> dict[str, str] | None:
         return None
 
 
+UNKNOWN = "unknown"
+"""Stands in ``meta.properties``, which must name a cluster, where its id is not known."""
+
+
 def property_line(key: str, value: str) -> str:
     """Return a line of ``meta.properties``, with a newline, as Kafka writes and reads it."""
     line = f"{key}={value}"
@@ -185,7 +189,8 @@ def property_line(key: str, value: str) -> str:
 
 def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
     """The id of the cluster that the files belong to, from ``meta.properties``, else from ``quorum-state``."""
-    return meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None
+    named = meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId")
+    return None if named == UNKNOWN else named or None
 
 
 def topic_of(folder: str) -> str | None:

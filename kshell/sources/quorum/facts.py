@@ -139,7 +139,7 @@ def _object(nodes: Nodes, partition: Message, body: Message) -> JsonObject:
     )
     endpoints = {node["nodeId"]: [_endpoint(point) for point in node["listeners"]] for node in body.get("nodes", ())}
     return {
-        "clusterId": nodes.cluster_id or "unknown",
+        "clusterId": nodes.cluster_id,
         "leaderId": partition["leaderId"],
         "leaderEpoch": partition["leaderEpoch"],
         "highWatermark": partition["highWatermark"],

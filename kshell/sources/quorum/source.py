@@ -20,7 +20,7 @@ from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
-from kshell.sources.directory.sidecar_files import property_line
+from kshell.sources.directory.sidecar_files import UNKNOWN, property_line
 from kshell.sources.directory.source import load_listing
 from kshell.sources.quorum.committed import Committed
 from kshell.sources.quorum.earlier_log import older_log
@@ -273,7 +273,7 @@ class QuorumSource(Source):
         leader = self.observer.leader.id if self.observer.leader else -1
         return {
             "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": self.observer.epoch}),
-            "meta.properties": property_line("cluster.id", self.nodes.cluster_id or "unknown"),
+            "meta.properties": property_line("cluster.id", self.nodes.cluster_id or UNKNOWN),
         }
 
     def _fetch_older(self) -> None:
