@@ -53,6 +53,8 @@ _THREADS = 8
 """Tables that are committed in parallel: each takes a few requests, of some ten milliseconds in a store."""
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
 """What delta-rs misunderstands in a path."""
+_UNSUITABLE_URI = re.compile(f"{_UNSUITABLE.pattern}|[?#]")
+"""As well, what would end the path of a URI: all tables would be one, at a place that is not in ``--out``."""
 _FOR_SPARK = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 """Schemes of stores that have another name in Hadoop."""
 T = TypeVar("T")
@@ -531,8 +533,9 @@ def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:
 def location(place: str) -> str:
     """Return the directory of tables as an absolute path, or a URI, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
-    place = place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
-    if (unsuitable := _UNSUITABLE.search(place)) is not None:
+    is_remote = remote.is_remote(place)
+    place = place.rstrip("/") if is_remote else os.path.abspath(place)
+    if (unsuitable := (_UNSUITABLE_URI if is_remote else _UNSUITABLE).search(place)) is not None:
         raise UsageError(
             f"{place!r}: {unsuitable[0]!r} cannot be part of the path of a Delta table", hint="another --out"
         )

@@ -1032,3 +1032,10 @@ def test_restore_drops_rows_of_another_program_after_a_kill(tmp_path: Path) -> N
 def test_paths_that_delta_cannot_have(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be part of the path of a Delta table"):
         Warehouse(None, f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize("name", ["a#b", "what?"])
+def test_uris_that_delta_would_cut_off(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be part of the path of a Delta table"):
+        Warehouse(None, f"s3://bucket/{name}/tables")
+    assert not Warehouse(None, f"{tmp_path}/{name}").state.step, "in a path it is a name"
