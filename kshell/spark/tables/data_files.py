@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import Row
 from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
@@ -221,10 +221,24 @@ class DataFileWriter(NamedTuple):
                 yield parquet_file
         except FileNotFoundError:
             raise _lost(path) from None
-        except PermissionError as error:
-            raise remote.failure(path, error) from None
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
-            raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
+            raise self._failure(file, error) from None
+
+    def _failure(self, file: DataFile, error: Exception) -> KshellError:
+        """Return the error for a file that could not be read: DataError only if all of it is there, and is damaged."""
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+        system, root = file_system(self.table)
+        path = f"{self.table}/{file.path}"
+        try:
+            with system.open_input_stream(f"{root}/{file.path}") as stream:
+                content = arrow.py_buffer(stream.read())
+        except OSError as failure:
+            return remote.failure(path, failure)
+        try:
+            parquet.read_table(arrow.BufferReader(content))
+        except (OSError, arrow.ArrowException):
+            return DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR)
+        return remote.failure(path, OSError(remote.reason(error)))  # a disk or a store that has failed for a moment
 
     def _read(self, parquet: pq.ParquetFile, file: DataFile, *, rewrites: bool) -> Iterator[pa.Table]:
         """Read row groups with the declared columns; a column that was added after the file was written is null."""

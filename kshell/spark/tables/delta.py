@@ -422,16 +422,21 @@ class DeltaTable:
         return CommandError(f"{self.place}: {_reason(error)}", hint=f"{hint} when the cause is gone")
 
     def _unreadable(self, error: BaseException) -> KshellError:
-        return self.damaged(f"not a table that can be read: {_reason(error)}")
+        return self.damaged(f"not a table that can be read: {_reason(error)}", error)
 
-    def damaged(self, reason: str) -> KshellError:
-        """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``."""
+    def damaged(self, reason: str, error: BaseException | None = None) -> KshellError:
+        """Return the error for a damaged log: it names the file or, if every file is whole, gives ``reason``.
+
+        ``error`` is that of delta-rs; if the store has failed, and not the log, the returned one is no DataError.
+        """
         damage = None
         try:
             with contextlib.suppress(FileNotFoundError):
                 damage = log_files.damage(self.place)
-        except OSError as error:  # the files cannot be read
-            return remote.failure(f"{self.place}/_delta_log", error)
+            if damage is None and isinstance(error, OSError):
+                raise OSError(_reason(error))
+        except OSError as failure:  # the files cannot be read
+            return remote.failure(f"{self.place}/_delta_log", failure)
         return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kshell.errors import CommandError, DataError
+from kshell.errors import CommandError, DataError, SourceError
 from kshell.spark.tables import data_files
 from kshell.spark.tables.data_files import DataFile, DataFileWriter
 from kshell.tables import arrow as arrow_tables
@@ -171,6 +171,41 @@ def test_files_that_are_missing_or_shorter(writer: DataFileWriter, tmp_path: Pat
         writer.merge(files)
     writer.remove(files)
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+class FailingStore:
+    """A file system that fails at the first requests, then works."""
+
+    def __init__(self, system: Any, failures: int) -> None:
+        self.system, self.failures = system, failures
+
+    def open_input_file(self, path: str) -> Any:
+        """Open a file to read at any place."""
+        return self._answer(self.system.open_input_file, path)
+
+    def open_input_stream(self, path: str) -> Any:
+        """Open a file to read it once."""
+        return self._answer(self.system.open_input_stream, path)
+
+    def _answer(self, call: Callable[[str], Any], path: str) -> Any:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise OSError("AWS Error SLOW_DOWN during GetObject operation")
+        return call(path)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_store_that_fails_is_no_damaged_file(
+    failures: int, writer: DataFileWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = writer.write([batch(rows(0, 30))])
+    system, root = data_files.file_system(writer.table)
+    failing = FailingStore(system, failures)
+    monkeypatch.setattr(data_files, "file_system", lambda place: (failing, root))
+    with pytest.raises(SourceError, match="SLOW_DOWN") as raised:
+        read(writer, files)
+    assert raised.value.message.startswith(f"{writer.table}/") and raised.value.hint is None, "nothing to repair"
+    assert len(read(writer, files)) == 30
 
 
 def test_a_table_that_may_not_be_written_to(writer: DataFileWriter, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kshell.errors import CommandError, DataError
-from kshell.spark.tables import steps
+from kshell.errors import CommandError, DataError, SourceError
+from kshell.spark.tables import delta, steps
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
@@ -93,6 +93,21 @@ def test_of_two_writers_one_wins_and_the_other_says_so(bucket: str, monkeypatch:
     with third.writing():
         step(third, [(A, 3)])
     assert pairs(Warehouse(None, place)) == [(A, 1), (A, 2), (A, 3)]
+
+
+def test_a_store_that_does_not_answer_is_no_damaged_table(bucket: str) -> None:
+    """pyarrow finds all files whole, so nothing is to be repaired; only delta-rs does not get there."""
+    place = f"{bucket}/silent"
+    warehouse = Warehouse(None, place)
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delta, "_REQUESTS", {"timeout": "1s", "retry_timeout": "1s", "max_retries": "0"})
+        patch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        with pytest.raises(SourceError, match=r"_kshell/steps/_delta_log: .*127\.0\.0\.1:9") as raised:
+            Warehouse(None, place)
+    assert raised.value.hint is None, "nothing to repair"
+    assert pairs(Warehouse(None, place)) == [(A, 1)]
 
 
 SPARK_PROGRAM = """
