@@ -29,7 +29,7 @@ from kshell.spark.stream.growth import FIELDS, FORMAT, GrowthRow, GrowthSource
 from kshell.spark.stream.plan import listed_copies
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import RETAINED_HOURS
-from kshell.spark.tables.steps import writer_lock
+from kshell.spark.tables.steps import DONE_PHASE, writer_lock
 from kshell.spark.tables.warehouse import for_spark, location
 
 if TYPE_CHECKING:
@@ -248,22 +248,25 @@ class TableStream:
         return summary
 
     def _catch_up(self) -> None:
-        """Write, in one step, the clusters that Spark's checkpoint has but the tables lack.
+        """Write, in one step, the clusters of which Spark's checkpoint may have more than the tables.
 
-        They are missing if the tables were created again, or if the checkpoint was used for other tables before.
+        They are missing if the tables were created again, or if the checkpoint was used for other tables before. After
+        a `restore` all clusters may be behind; no micro-batch would come for one that does not grow any more.
         """
         unread: list[Unread] = []
+        actions = (row["action"] for row in reversed(self._warehouse.log.rows()) if row["phase"] == DONE_PHASE)
+        is_restored = next((name for name in actions if name.startswith(("restore", "stream"))), "stream") != "stream"
         every = by_cluster(listed_copies(self._options, unread=unread).values(), self._sources.cluster)
         state = self._warehouse.state
         missing = {
             name: cluster_copies
             for name, cluster_copies in every.items()
-            if name not in state.clusters or name in state.failed
+            if is_restored or name not in state.clusters or name in state.failed
         }
         if missing:
             summary = self._step(missing, None, unread)
             if summary.step:
-                self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
+                self._say(f"{len(summary.clusters)} clusters that the tables lacked: {summary.bytes_read:,} bytes")
 
 
 def _has_begun(checkpoint: str) -> bool:

@@ -36,6 +36,12 @@ class Warehouse:
         self.place = str(place)
         self.spark = spark
         self.state = WarehouseState(clusters=clusters or {})
+        self.log = self
+        self.actions: list[str] = []
+
+    def rows(self) -> list[dict[str, str]]:
+        """As much of the log of steps as a stream looks at."""
+        return [{"action": action, "phase": phase} for action in self.actions for phase in ("begin", "done")]
 
 
 class Frame:
@@ -289,6 +295,21 @@ def test_clusters_that_other_tables_lack_come_first(tmp_path: Path, steps: list[
     stream._warehouse.state = WarehouseState(clusters={"x": ClusterState({})})
     stream._catch_up()
     assert steps == [({"y": ["__cluster_metadata-0"]}, None)]
+
+
+def test_what_a_restore_took_back_comes_again(tmp_path: Path, steps: list[Any]) -> None:
+    """Spark's checkpoint is beyond it: a cluster that does not grow any more would stay as it was restored."""
+    stream = stream_of(tmp_path, [])
+    warehouse: Any = stream._warehouse
+    warehouse.state = WarehouseState(clusters=dict.fromkeys("xy", ClusterState({})))
+    for last in ("run", "restore 1", "optimize"):
+        warehouse.actions += ["stream", last] if last != "optimize" else [last]
+        stream._catch_up()
+    both = {"x": ["__cluster_metadata-0"] * 2, "y": ["__cluster_metadata-0"]}
+    assert steps == [(both, None)] * 2
+    warehouse.actions += ["stream"]
+    stream._catch_up()
+    assert len(steps) == 2, "the stream has done so"
 
 
 def test_what_could_not_be_read_comes_again_until_it_can(
