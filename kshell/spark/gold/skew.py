@@ -39,7 +39,7 @@ SELECT *, if(mean > 0, deviation / mean, NULL) AS variation, if(mean > 0, most /
 FROM (
   SELECT *, sqrt({_SUM.format("transform(sorted, one -> (one - mean) * (one - mean))")} / members) AS deviation
   FROM (
-    SELECT *, {_SUM.format("sorted")} / members AS mean
+    SELECT *, greatest(least, least(most, {_SUM.format("sorted")} / members)) AS mean  -- a sum is rounded
     FROM (
       SELECT clusterId, day, level, measure, count(*) AS members, sort_array(collect_list(value)) AS sorted,
         min(value) AS least, max(value) AS most,

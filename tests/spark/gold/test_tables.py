@@ -204,6 +204,15 @@ def test_skew_counts_brokers_that_hold_nothing(spark: Any) -> None:
     )  # fmt: skip
 
 
+def test_a_mean_of_equal_values_is_that_value(spark: Any) -> None:
+    """The sum of three of these is rounded up: without bounds, the mean would be more than the largest."""
+    even = 11.304060715415094
+    assert (even + even + even) / 3 > even
+    load = [{"clusterId": "c", "day": "2024-10-04", "broker": number, "leaders": even} for number in (1, 2, 3)]
+    (row,) = gold.tables()["skew"].made_of({"broker_load": frame(spark, "broker_load", load)}).collect()
+    assert (row.least, row.mean, row.most, row.deviation, row.mostToMean) == (even, even, even, 0, 1)
+
+
 def test_what_a_snapshot_had_first_was_found_and_not_added(spark: Any) -> None:
     path = "/x/00000000000000000008-0000000001.checkpoint"
     header: Row = {"clusterId": "c", "isSnapshot": True, "file": path, "type": "SNAPSHOT_HEADER"}
