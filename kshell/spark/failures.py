@@ -20,10 +20,8 @@ from kshell.spark.tables.data_files import WRITE_HINT
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
-"""The last line of a traceback that ends with a CommandError of kshell."""
 _REPORTED = re.compile(rf"^{re.escape(CommandError.__module__)}\.(\w+): (.+)$", re.MULTILINE)
-"""As :data:`_REFUSED`, of any error of kshell."""
+"""The last line of a traceback that ends with an error of kshell."""
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 _FULL = re.compile("No space left on device|File too large|Disk quota exceeded")
 """What the system calls a full disk, in errors of Java and of Python."""
@@ -79,13 +77,13 @@ def check_workers(spark: SparkSession) -> None:
 
 
 def of_task(error: BaseException) -> CommandError | None:
-    """Return the known cause of a failed task, a full disk or a process that ended; ``None`` for another cause."""
+    """Return the cause of a failed task: kshell's error, a full disk, a process that ended; ``None`` if not known."""
     is_of_spark = type(error).__module__.startswith(("pyspark.", "py4j."))
     message = str(error)
-    if is_of_spark and (match := _REFUSED.search(message)) is not None:
-        return CommandError(match[1], hint=WRITE_HINT)
     if is_of_spark and (match := _LACKS.search(message)) is not None:
         return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
+    if is_of_spark and (reported := of_worker(error)) is not None:
+        return reported
     if (is_of_spark or isinstance(error, OSError)) and _FULL.search(message):  # pyspark writes temporary files, too
         if isinstance(error, OSError) and error.filename is not None:
             return CommandError(f"{os.fsdecode(error.filename)}: {error.strerror}", hint="make room there")
@@ -104,10 +102,13 @@ def of_task(error: BaseException) -> CommandError | None:
 
 
 def of_worker(error: BaseException) -> CommandError | None:
-    """Return the error of kshell, without its hint, that ended Spark's Python process; ``None`` for another one."""
+    """Return the error of kshell that ended a Python process of Spark's; ``None`` for another one.
+
+    Of the hints only that of a CommandError comes back: tasks raise it if they cannot write.
+    """
     match = _REPORTED.search(str(error))
     if match is None:
         return None
-    reported = CommandError(match[2])
+    reported = CommandError(match[2], hint=WRITE_HINT if match[1] == CommandError.__name__ else None)
     reported.exit_code = getattr(errors, match[1], CommandError).exit_code
     return reported

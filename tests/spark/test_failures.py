@@ -35,6 +35,14 @@ def test_what_kept_a_task_from_writing() -> None:
     assert (found.message, found.hint) == ("/out/bronze/records: No space left on device", WRITE_HINT)
 
 
+@pytest.mark.parametrize(("kind", "code"), [("SourceError", 3), ("DataError", 4)])
+def test_what_kept_a_task_from_reading_a_table(kind: str, code: int) -> None:
+    found = of_task(failed(f"kshell.errors.{kind}: s3://b/out/silver/topics/x.parquet: AWS Error SLOW_DOWN"))
+    assert isinstance(found, CommandError)
+    assert (found.message, found.exit_code) == ("s3://b/out/silver/topics/x.parquet: AWS Error SLOW_DOWN", code)
+    assert found.hint is None
+
+
 @pytest.mark.parametrize("module", ["crc32c", "kshell", "pyarrow.parquet"])
 def test_executors_without_a_package(module: str) -> None:
     found = of_task(failed(f"ModuleNotFoundError: No module named '{module}'"))
