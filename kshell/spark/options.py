@@ -86,12 +86,14 @@ class Options(NamedTuple):
 
 
 def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Field, ...]:
-    """Return the fields with the given names, in the order of the names. Raises UsageError for an unknown name."""
+    """Return the fields with the given names, in their order. Raises UsageError for an unknown name, or one given twice."""
     by_name = {field.name: field for field in fields}
     names = tuple(names)
     for name in names:
         if name not in by_name:
             raise UsageError(f"{name}: the view {view} has no such column", hint=f"it has {', '.join(by_name)}")
+        if names.count(name) > 1:
+            raise UsageError(f"{name}: a column that is named twice", hint="Spark needs columns with different names")
     return tuple(by_name[name] for name in names)
 
 

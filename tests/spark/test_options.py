@@ -51,6 +51,11 @@ def test_what_is_not_understood(given: dict[str, str]) -> None:
         parse(given)
 
 
+def test_a_column_that_is_named_twice() -> None:
+    with pytest.raises(UsageError, match="offset: a column that is named twice"):
+        parse({"path": "/a", "columns": "offset,type,offset"}).fields()
+
+
 def test_an_unknown_column() -> None:
     with pytest.raises(UsageError, match="no such column") as error:
         parse({"path": "/a", "columns": "offset,wher"}).fields()
