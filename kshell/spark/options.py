@@ -86,7 +86,7 @@ class Options(NamedTuple):
 
 
 def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Field, ...]:
-    """Return the fields with the given names, in their order. Raises UsageError for an unknown name, or one given twice."""
+    """Return the fields with the given names, in their order. Raises UsageError for one unknown or given twice."""
     by_name = {field.name: field for field in fields}
     names = tuple(names)
     for name in names:
