@@ -780,6 +780,37 @@ class TestLive:
         (command,) = row["commands"]
         assert command.endswith(f" remove-controller --controller-id 2 --controller-directory-id {old}")
 
+    def test_a_voter_whose_own_disk_is_back_is_not_replaced(self) -> None:
+        """It ran with another disk for a moment; its last fetch is of the voter's directory, which must stay one."""
+        old = "z0UvZHnETvujmsxcX7k2cQ"
+
+        def spoil(found: dict[str, Any]) -> None:
+            voter = found["currentVoters"][1]
+            voter |= {"replicaDirectoryId": Uuid.parse(old)}
+            then = voter["lastFetchTimestamp"] - 20_000
+            found["observers"].append(voter | {"replicaDirectoryId": uuid(3), "lastFetchTimestamp": then})
+            voter["lastCaughtUpTimestamp"] -= 30_000
+
+        (row,) = self.live(spoil)["voterBehind"]
+        assert row["evidence"] == "lag 0, last caught up 30 s ago"
+        assert row["nextStep"].startswith("start controller 2, or see its log")
+
+    def test_a_voter_whose_disk_was_replaced_twice(self) -> None:
+        """The directory of the last fetch is the one that runs."""
+
+        def spoil(found: dict[str, Any]) -> None:
+            voter = found["currentVoters"][1]
+            then = voter["lastFetchTimestamp"] - 20_000
+            found["observers"] += [
+                voter | {"replicaDirectoryId": uuid(4)},
+                voter | {"replicaDirectoryId": uuid(3), "lastFetchTimestamp": then},
+            ]
+            times = {"lastFetchTimestamp": then - 10_000, "lastCaughtUpTimestamp": then - 10_000}
+            voter |= {"replicaDirectoryId": uuid(2)} | times
+
+        (row,) = self.live(spoil)["voterBehind"]
+        assert row["evidence"].endswith(f"; it follows with the directory {uuid(4)}, which is no voter")
+
     def test_a_voter_that_was_an_observer_is_not_behind(self) -> None:
         """For five minutes the leader lists it as both, the observer with the last fetch before it became a voter."""
 

@@ -257,7 +257,9 @@ def voter_behind(state: CheckedState) -> Iterator[Observation]:
 
     A controller that came back with another disk follows as an observer, and the voter with its old directory stays.
     """
-    following = {observer["id"]: observer["directoryId"] for observer in _followers(state)}
+    replicas = [*(state.quorum["voters"] if state.quorum else ()), *_followers(state)]
+    replicas.sort(key=lambda replica: replica["lastFetchTimestamp"] or 0)
+    following = {replica["id"]: replica["directoryId"] for replica in replicas}  # the directory of the last fetch
     for voter, evidence in _behind(state, "voters"):
         path, values, directory = f"/quorum/voters/{voter}", _voter(state, voter), following.get(voter)
         if directory and state.voter_directories.get(voter, directory) != directory:
