@@ -225,7 +225,10 @@ def _replaced(properties: Properties, key: str, value: str, lookups: Mapping[str
         try:
             return lookup(path, name)
         except LookupError as error:
-            raise properties.fault(key, f"the variable {match[0]}: {error.args[0]}") from None
+            reason = f"the variable {match[0]}: {error.args[0]}"
+            if properties.may_hold_secret(key):
+                raise UsageError(f"{properties.places[key]}: {reason}") from None
+            raise properties.fault(key, reason) from None
 
     return _VARIABLE.sub(replace, value)
 

@@ -106,13 +106,13 @@ def source_of(settings: Settings) -> tuple[str, str] | None:
 
 
 def _unknown(properties: Properties) -> list[str]:
-    """Return the warnings about unknown keys: one for each that may be shown, and one for all others."""
+    """Return the warnings about unknown keys: one for each that is shown, and one for all others."""
     warnings, hidden = list[str](), list[str]()
     for key in properties:
         place = properties.places.get(key)
         if is_known(key):
             continue
-        if place and properties.may_hold_secret(key):
+        if place and not is_shown(properties, key):
             hidden.append(place)
         elif place:
             warnings.append(f"{place}: {key} is not a client property that is known")
@@ -125,6 +125,12 @@ def _unknown(properties: Properties) -> list[str]:
             " (where a value goes on in the next line, its line has to end with a backslash)"
         )
     return warnings
+
+
+def is_shown(properties: Properties, key: str) -> bool:
+    """Whether a key is no part of a secret: it is known, or another spelling of one that is, such as ``Client_ID``."""
+    spelled = key.lower().replace("_", ".").replace("-", ".")
+    return not properties.may_hold_secret(key) or is_known(key) or spelled in KEYS or spelled in OWN
 
 
 def _tls(properties: Properties, warnings: list[str]) -> Tls:

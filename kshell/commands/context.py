@@ -10,7 +10,7 @@ from kshell.client import contexts
 from kshell.client.address import addresses
 from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
 from kshell.client.properties import read
-from kshell.client.settings import Settings, is_known, source_of
+from kshell.client.settings import Settings, is_shown, source_of
 from kshell.engine.declaration import Arg, Arguments, Command, Example, Flag
 from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
 from kshell.engine.session import Session
@@ -109,7 +109,7 @@ def _of_properties(path: str) -> JsonObject:
     return {
         "securityProtocol": settings.security_protocol,
         "saslMechanism": settings.sasl.mechanism if settings.sasl else None,
-        "keys": sorted(key for key in properties if is_known(key) or not properties.may_hold_secret(key)),
+        "keys": sorted(key for key in properties if is_shown(properties, key)),
         "warnings": settings.warnings,
     }
 

@@ -125,6 +125,17 @@ class TestProviders:
         with pytest.raises(UsageError, match=r"allowlist\.pattern does not allow it"):
             resolved(*lines, "config.providers.e.param.allowlist.pattern=OTHER_.*", "p=${e:KSHELL_TEST_SECRET}")
 
+    def test_a_line_of_a_secret_is_not_named(self, tmp_path: Path) -> None:
+        """A value that goes on in the next line without a backslash leaves a key; its variable may have no value."""
+        path = tmp_path / "client.properties"
+        provider = f"config.providers=e\nconfig.providers.e.class={_CLASS}EnvVarConfigProvider\n"
+        path.write_text(f"{provider}ssl.key.password=\nHunter2 ${{e:KSHELL_TEST_NOTHING}}\n")
+        with pytest.raises(UsageError) as raised:
+            read(str(path))
+        assert raised.value.message == (
+            f"{path}: line 4: the variable ${{e:KSHELL_TEST_NOTHING}}: the environment has no KSHELL_TEST_NOTHING"
+        )
+
     def test_file(self, tmp_path: Path) -> None:
         secrets = tmp_path / "secrets.properties"
         secrets.write_text("user = älice\npw=\\u00e9x\n", encoding="utf-8")

@@ -181,6 +181,18 @@ class TestWarnings:
         ]
         assert repr(properties) == "Properties(my.key, ssl.keystore.key)"
 
+    def test_another_spelling_of_a_name_is_shown(self, tmp_path: Path) -> None:
+        """It is no secret, and kshell goes on without the property: with ``Security.Protocol``, in plaintext."""
+        path = tmp_path / "client.properties"
+        path.write_text("hunter2\nSecurity.Protocol=SSL\nclient_id=x\nssl-key-password=\n")
+        properties = read(str(path))
+        assert Settings.of(properties).warnings[:3] == [
+            f"{path}: line 2: Security.Protocol is not a client property that is known",
+            f"{path}: line 3: client_id is not a client property that is known",
+            f"{path}: line 4: ssl-key-password is not a client property that is known",
+        ]
+        assert "hunter2" not in str(Settings.of(properties).warnings)
+
     def test_no_hostname_check_is_loud(self) -> None:
         made = Settings.of({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""})
         assert made.tls is not None

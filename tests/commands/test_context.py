@@ -50,7 +50,7 @@ def test_no_secret_is_kept_or_shown(sample: Session, home: Path) -> None:
     path = home / "c.properties"
     path.write_text(
         f"bootstrap.controllers=a:1\nsecurity.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config={JAAS}\n"
-        "ssl.truststore.password=hunter3\nmy.key=hunter4\nacks=1\nhunter5\n"
+        "ssl.truststore.password=hunter3\nmy.key=hunter4\nacks=1\nhunter5\nClient.Id=x\n"
     )
     run(sample, "context add prod --config c.properties")
     stored = (home / "config" / "kshell" / "contexts.json").read_text()
@@ -61,11 +61,12 @@ def test_no_secret_is_kept_or_shown(sample: Session, home: Path) -> None:
     body = shown(sample, "prod")
     assert (body["securityProtocol"], body["saslMechanism"], body["config"]) == ("SASL_SSL", "PLAIN", str(path))
     assert body["keys"] == [
-        "acks", "bootstrap.controllers", "my.key", "sasl.jaas.config", "sasl.mechanism", "security.protocol",
-        "ssl.truststore.password",
+        "Client.Id", "acks", "bootstrap.controllers", "my.key", "sasl.jaas.config", "sasl.mechanism",
+        "security.protocol", "ssl.truststore.password",
     ]  # fmt: skip
-    known, hidden = body["warnings"]
+    known, spelling, hidden = body["warnings"]
     assert known == f"{path}: line 6: my.key is not a client property that is known"
+    assert spelling == f"{path}: line 9: Client.Id is not a client property that is known"
     assert hidden.startswith(f"{path}: line 8: not a client property that is known; the text is not shown")
 
 
