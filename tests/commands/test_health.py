@@ -812,16 +812,21 @@ class TestLive:
         assert row["evidence"].endswith(f"; it follows with the directory {uuid(4)}, which is no voter")
 
     def test_a_voter_that_was_an_observer_is_not_behind(self) -> None:
-        """For five minutes the leader lists it as both, the observer with the last fetch before it became a voter."""
+        """For five minutes the leader lists it as both, the observer with the last fetch before it became a voter.
+
+        So it lists the directory that was removed as a voter, when a disk was replaced.
+        """
 
         def spoil(found: dict[str, Any]) -> None:
             voter = found["currentVoters"][1]
             voter |= {"replicaDirectoryId": uuid(2)}
             then = voter["lastFetchTimestamp"] - 60_000
             old = {"lastFetchTimestamp": then, "lastCaughtUpTimestamp": then}
-            found["observers"] += [voter | old, voter | old | {"replicaDirectoryId": uuid(3)}]
+            still = {"replicaDirectoryId": uuid(3), "lastCaughtUpTimestamp": then}
+            removed = voter | old | {"replicaDirectoryId": uuid(4)}
+            found["observers"] += [voter | old, voter | still, removed]
 
-        (row,) = self.live(spoil)["observerBehind"]  # the one that is no voter
+        (row,) = self.live(spoil)["observerBehind"]  # the one that is no voter and still fetches
         assert row["path"] == "/quorum/observers/2"
 
     def test_a_broker_that_starts_is_not_stale(self) -> None:

@@ -285,8 +285,12 @@ def _behind(state: CheckedState, role: str) -> Iterator[tuple[int, str]]:
     now = leader["lastFetchTimestamp"] if leader else None
     # The leader goes on to list a new voter among the observers, with the last fetch before it became a voter.
     new = {(voter["id"], voter["directoryId"]) for voter in quorum["voters"]} if role == "observers" else set()
+    # So it lists a directory that was removed as a voter: another directory of the node has fetched since.
+    fetched = {voter["id"]: voter["lastFetchTimestamp"] or 0 for voter in quorum["voters"]} if new else {}
     for node in sorted(quorum[role], key=lambda replica: replica["id"]):
         if node is leader or node["id"] < 0 or (new and (node["id"], node["directoryId"]) in new):
+            continue
+        if (node["lastFetchTimestamp"] or 0) < fetched.get(node["id"], 0):
             continue
         lag, caught = node["lag"], node["lastCaughtUpTimestamp"]
         late = now - caught if now is not None and caught is not None else None
