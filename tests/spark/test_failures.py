@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kshell.errors import CommandError
 from kshell.spark import cli
 from kshell.spark.failures import of_task, of_worker
 from kshell.spark.tables.data_files import WRITE_HINT
+from kshell.spark.verbs import query
 from tests.full_disk import file_size_limit
 
 pyspark = pytest.importorskip("pyspark.errors")
@@ -41,6 +43,16 @@ def test_what_kept_a_task_from_reading_a_table(kind: str, code: int) -> None:
     assert isinstance(found, CommandError)
     assert (found.message, found.exit_code) == ("s3://b/out/silver/topics/x.parquet: AWS Error SLOW_DOWN", code)
     assert found.hint is None
+
+
+def test_a_query_tells_what_its_tasks_could_not_read() -> None:
+    def sql(text: str) -> None:
+        raise failed("kshell.errors.SourceError: s3://b/out/silver/topics/x.parquet: AWS Error SLOW_DOWN")
+
+    warehouse: Any = SimpleNamespace(spark=SimpleNamespace(sql=sql))
+    with pytest.raises(CommandError, match=r"^s3://b/out/silver/topics/x\.parquet: ") as raised:
+        query._answer(warehouse, "SELECT 1")
+    assert raised.value.exit_code == 3
 
 
 @pytest.mark.parametrize("module", ["crc32c", "kshell", "pyarrow.parquet"])

@@ -86,6 +86,8 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
     from pyspark.errors import AnalysisException, ParseException, PySparkException
     from pyspark.logger import PySparkLogger
 
+    from kshell.spark.failures import of_task
+
     # Otherwise Spark also logs each mistake to standard error, with the stack trace of the JVM.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
     try:
@@ -96,7 +98,7 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
             f"query: {_spark_message(error)}", hint=f"`{NAME} tables --schema` lists tables and columns"
         ) from None
     except PySparkException as error:
-        raise CommandError(f"query: {_spark_message(error)}") from None
+        raise of_task(error) or CommandError(f"query: {_spark_message(error)}") from None
     if table.num_rows > _MOST:
         raise CommandError(f"query: more than {_MOST:,} rows", hint="LIMIT, or read the files themselves")
     names = unique(frame.columns)
