@@ -135,7 +135,13 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the paths: Spark passes one path as the option ``path``, several as a JSON list in ``paths``."""
     paths = [options["path"]] if "path" in options else []
     if "paths" in options:
-        paths += json.loads(options["paths"])
+        try:
+            listed = json.loads(options["paths"])
+        except ValueError:
+            listed = None
+        if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+            raise UsageError("paths: not a JSON list of paths", hint='load(["/a", "/b"]) makes one')
+        paths += listed
     if not paths:
         raise UsageError("no path", hint="load() takes metadata directories, log directories, files, or globs of them")
     return tuple(map(plain, paths))

@@ -43,6 +43,9 @@ def test_all_of_them() -> None:
         {"path": "/a", "parallelism": "-1"},
         {"path": "ftp://host/a"},
         {"path": "s3a://key:secret@bucket/a"},
+        {"paths": "/a,/b"},
+        {"paths": '"/a"'},
+        {"paths": "[1]"},
         {},
     ],
 )
