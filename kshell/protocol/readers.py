@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from kshell.protocol.framing import span
+from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import Buffer, DecodeError, read_uvarint, read_varint, write_varint
 from kshell.protocol.schema import Field, Schema
 
@@ -161,7 +161,7 @@ _MOST_GROUPS = 1 << 14
 _MOST_NUMBERS = 1 << 8
 """Topics whose partition numbers are remembered."""
 _MOST_LENGTHS = 64
-"""Lengths of values that are noted; a reader that meets more of them begins anew."""
+"""Lengths of values that are noted for one version; a reader that meets more of them begins anew."""
 _PATIENCE = 128
 """Records that are read one by one, for each length in a pattern, before it is compiled: as dear as its compilation."""
 
@@ -208,14 +208,14 @@ class RunReader(Generic[T]):
         self._most = most
         self._patience = patience
         self._states: dict[bytes, _States[T]] = {}
-        self._head = b""
-        """The first bytes of the values whose lengths are noted: all of one version."""
-        self._lengths: Counter[int] = Counter()
-        """Length of a value -> how many such records were read one by one."""
+        self._lengths: dict[bytes, Counter[int]] = {}
+        """The first bytes of a value, one of three versions -> its length -> how many such were read one by one."""
         self._waiting = 0
         """Records that were read one by one since the last compilation."""
-        self._has_new_lengths = False
-        self._compiled: tuple[re.Pattern[bytes], _States[T]] | None = None
+        self._new: set[bytes] = set()
+        """The first bytes of values of which a length is in no pattern."""
+        self._compiled: dict[bytes, tuple[re.Pattern[bytes], _States[T]]] = {}
+        """The first bytes of a value -> the pattern of runs of such values, and the cache that decodes their states."""
 
     def partitions(self, buf: Buffer, start: int, end: int) -> tuple[tuple[int, ...], list[T]] | None:
         """Return the partition number and the state of each record of a run; equal states are one object.
@@ -257,33 +257,36 @@ class RunReader(Generic[T]):
         return self._matched(buf, start, end) if read is None and self._learn(buf, start, end) else read
 
     def _matched(self, buf: Buffer, start: int, end: int) -> _Read[T] | None:
-        if self._compiled is None:
-            return None
-        pattern, states = self._compiled
-        deltas, numbers, found = zip(*pattern.findall(buf, start, end), strict=True)
-        # Where a record has another form, the rest of the run is one match, without a number.
-        if not numbers[-1] or not _count_up(deltas):
-            return None
-        return _numbers(b"".join(numbers)), found, states
+        for pattern, states in tuple(self._compiled.values()):
+            deltas, numbers, found = zip(*pattern.findall(buf, start, end), strict=True)
+            # Where a record has another form, the rest of the run is one match, without a number.
+            if numbers[-1] and _count_up(deltas):
+                return _numbers(b"".join(numbers)), found, states
+        return None
 
     def _learn(self, buf: Buffer, start: int, end: int) -> bool:
         """Note the lengths of a run's values, and compile them if it is time. Return whether there is a new pattern."""
-        while start < end:
-            record = span(buf, start, end)
-            head, length = bytes(buf[record.value : record.value + HEAD]), record.value_end - record.value
-            is_new = head != self._head or length not in self._lengths
-            if head != self._head or (is_new and len(self._lengths) >= _MOST_LENGTHS):
-                self._head, self._compiled = head, None
-                self._lengths.clear()
-            self._has_new_lengths = self._has_new_lengths or is_new
-            self._lengths[length] += 1
+        for _, value in iter_values(buf, start, end):
+            head, length = value[:HEAD], len(value)
+            lengths = self._lengths.setdefault(head, Counter())
+            if length not in lengths:
+                if len(lengths) >= _MOST_LENGTHS:
+                    lengths.clear()
+                    self._compiled.pop(head, None)
+                self._new.add(head)
+            lengths[length] += 1
             self._waiting += 1
-            start = record.end
-        if not self._has_new_lengths or self._waiting < self._patience * len(self._lengths):
+        new = tuple(self._new)
+        if not new or self._waiting < self._patience * sum(len(self._lengths[head]) for head in new):
             return False
-        pattern = _compiled(self._head, [length for length, _ in self._lengths.most_common()])
-        self._compiled = pattern, self._states_of(self._head)
-        self._has_new_lengths, self._waiting = False, 0
+        for head in new:
+            lengths = self._lengths[head]
+            self._compiled[head] = (
+                _compiled(head, [length for length, _ in lengths.most_common()]),
+                self._states_of(head),
+            )
+        self._new.clear()
+        self._waiting = 0
         return True
 
 
