@@ -86,6 +86,8 @@ def test_the_plan_of_a_query_is_drawn() -> None:
     drawn = answer("--demo", "sql", "EXPLAIN SELECT name FROM users").splitlines()
     (row,) = json.loads(answer("--demo", "sql", "EXPLAIN SELECT name FROM users", "-o", "json"))
     assert drawn == row["explain_value"].splitlines() and len(drawn) > 1
+    named_alike = answer("--demo", "sql", "SELECT 'a' AS explain_key, 3 AS explain_value")
+    assert named_alike.split() == ["explain_key", "explain_value", "a", "3"]
 
 
 def test_pipes_and_files(tmp_path: Path) -> None:

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-_PLAN = "explain_value"
-"""The column of DuckDB's answer to EXPLAIN that has the plan of the query."""
-
-
 class SqlArguments(Arguments):
     """Arguments and options of ``sql``."""
 
@@ -32,12 +28,12 @@ def run(session: Session, args: SqlArguments) -> Result:
 
     answer = query(session, args.query, catalog())
     result = Rows(answer.columns, answer.rows, exit_code=answer.exit_code)
-    if [column.name for column in answer.columns] == ["explain_key", _PLAN]:
+    if answer.is_plan:
         result = Rows(
             answer.columns,
             answer.rows,
             style="lines",
-            line=lambda row: row[_PLAN].rstrip("\n"),
+            line=lambda row: row[answer.columns[-1].name].rstrip("\n"),
             multiline=True,  # it is a drawing
             exit_code=answer.exit_code,
         )

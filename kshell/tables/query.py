@@ -124,11 +124,15 @@ _MOST_BYTES = 256 << 20
 
 
 class QueryResult(NamedTuple):
-    """The answer to a query: its columns, rows (made while they are read), and the exit code for damage met."""
+    """The answer to a query: its columns, rows (made while they are read), and the exit code for damage met.
+
+    ``is_plan``: the query is an EXPLAIN, whose plan is in the last column.
+    """
 
     columns: tuple[Column, ...]
     rows: Iterator[Row]
     exit_code: int
+    is_plan: bool
 
 
 def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
@@ -145,6 +149,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     try:
         _lock(connection)
         statement = _statement(duckdb, connection, text)
+        is_plan = statement.type.name == "EXPLAIN"
         tables = _past_first(named(text, catalog), catalog)
         pasts = sum(table.name in catalog.past for table in tables)
         sessions: dict[str, Session] = {}
@@ -157,7 +162,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
                 rows = _rows_of(session, table, read)
                 create_table(arrow, connection, table, rows, read.get(table.name))
         create_macros(connection, calls)
-        if statement.type.name == "SELECT":
+        if not is_plan:
             columns, is_cast = _waited(connection, lambda: _selected(duckdb, connection, text))
             limit = f" LIMIT {MOST_CONFINED}" if session.is_confined else ""
             if limit or is_cast:
@@ -174,7 +179,7 @@ def query(session: Session, text: str, catalog: Catalog) -> QueryResult:
     code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
     types = [_column_type(arrow.types, field.type) for field in reader.schema]
     columns = tuple(map(Column, unique(reader.schema.names), repeat(False), types))
-    return QueryResult(columns, _rows(duckdb, connection, reader, text, catalog), code)
+    return QueryResult(columns, _rows(duckdb, connection, reader, text, catalog), code, is_plan)
 
 
 _WITHOUT_ARROW = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(BIT|BIGNUM|TIME WITH TIME ZONE)(?=[\[\]),]|$)""")
