@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, java_int, merge
+from kshell.metadata.partitions import (
+    EPOCHS_FROM,
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    Partition,
+    from_record,
+    java_int,
+    merge,
+)
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import decode_known
 from kshell.protocol.decoder import Message
@@ -237,7 +245,7 @@ class PartitionChanges:
         partition = state.at_epochs.get(epochs)
         if partition is None:
             self._remember()
-            partition = state.at_epochs[epochs] = Partition(*state.value[:9], *epochs)
+            partition = state.at_epochs[epochs] = Partition(*state.value[:EPOCHS_FROM], *epochs)
         return partition
 
     def _remember(self) -> None:

@@ -19,7 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING, is_unreported
-from kshell.metadata.partitions import Partition
+from kshell.metadata.partitions import EPOCHS_FROM, Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 
 MIN_ISR_CONFIG = "min.insync.replicas"
@@ -110,8 +110,6 @@ STATES = (ONLINE, *_STATES, UNDECODED)
 
 
 T = TypeVar("T")
-_EPOCHS_FROM = Partition._fields.index("leader_epoch")
-"""The epochs are the last fields of a partition."""
 _MOST_VERDICTS = 1 << 14
 _MOST_MIN_ISRS = 1 << 8
 
@@ -160,7 +158,7 @@ class Verdicts(Generic[T]):
             self._count = 0
         self._count += 1
         group = self._min_isr.group(topic)
-        compared = group, value if self._by_epochs else value[:_EPOCHS_FROM]
+        compared = group, value if self._by_epochs else value[:EPOCHS_FROM]
         if compared not in self._decided:
             if len(self._decided) >= _MOST_VERDICTS:
                 self._decided.clear()

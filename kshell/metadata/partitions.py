@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter, lt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import BatchPosition, Entry, Origin
@@ -59,6 +59,10 @@ class Partition(NamedTuple):
     leader_recovery_state: str
     leader_epoch: int
     partition_epoch: int
+
+
+EPOCHS_FROM: Final = 9
+"""The epochs, in which partitions differ most, are the last fields of a partition."""
 
 
 def _recovery(code: int) -> str:
@@ -360,7 +364,7 @@ def _decode_without_identity(value: bytes) -> Partition | None:
         if len(_WITHOUT_EPOCHS) >= _MOST_STATES:
             _WITHOUT_EPOCHS.clear()
         _WITHOUT_EPOCHS[without_epochs] = cached
-    return Partition(*cached[:9], *_EPOCHS.unpack_from(value, at))
+    return Partition(*cached[:EPOCHS_FROM], *_EPOCHS.unpack_from(value, at))
 
 
 def _sound(value: bytes) -> Partition | None:

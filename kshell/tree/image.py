@@ -18,7 +18,7 @@ from kshell.metadata.image import Family, Image, Keys, Table, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name, encode_name, sort_key
 from kshell.metadata.partial import MISSING
-from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.partitions import EPOCHS_FROM, Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Entry, Origin, plain
@@ -119,9 +119,9 @@ class TopicDirectory(Directory):
 
 def _plain_partition(partition: Partition) -> JsonObject:
     """As :func:`plain`, in a quarter of the time for partitions that differ in nothing but their epochs."""
-    shared = _without_epochs(partition[:-2])
+    shared = _without_epochs(partition[:EPOCHS_FROM])
     row = {name: part[:] if type(part) is list else part for name, part in shared.items()}  # callers may change it
-    row["leaderEpoch"], row["partitionEpoch"] = partition[-2:]
+    row["leaderEpoch"], row["partitionEpoch"] = partition[EPOCHS_FROM:]
     return row
 
 

@@ -433,10 +433,10 @@ class DeltaTable:
         try:
             with contextlib.suppress(FileNotFoundError):
                 damage = log_files.damage(self.place)
-            if damage is None and isinstance(error, OSError):
-                raise OSError(_reason(error))
         except OSError as failure:  # the files cannot be read
             return remote.failure(f"{self.place}/_delta_log", failure)
+        if damage is None and isinstance(error, OSError):
+            return remote.failure(f"{self.place}/_delta_log", OSError(_reason(error)))
         return DataError(damage or f"{self.place}: {reason}", hint=log_files.HINT)
 
 
